@@ -112,21 +112,24 @@ type Fresh = TranscriptEntry & {
 /** Whether a comment that an entry holds, or may hold, was deleted. */
 async function goneOf({ sql }: WritingStep, fresh: readonly Fresh[]): Promise<(of: Fresh) => boolean> {
   const posts = fresh.filter(({ subject }) => subject.kind !== 'reply')
-  const rows = await sql.rows<{ s: number; comment: string }>(
-    `SELECT DISTINCT s, comment FROM unnest(?::bigint[], ?::text[], ?::text[]) AS of (s, tenant, post)
-     JOIN gone_comments USING (tenant, post)`,
-
-    posts.map(({ s }) => s),
-    posts.map(({ subject }) => subject.tenant),
-    posts.map(({ subject }) => recordKeyOf(subject)),
+  const named = posts.map((of, nth) => ({ of, nth, tenant: of.subject.tenant, post: recordKeyOf(of.subject) }))
+  // Each is looked up: of one post thousands may have been deleted.
+  const shown = named.flatMap((one) => (one.of.comments ?? []).map((comment) => ({ ...one, comment })))
+  const unknown = named.filter(({ of }) => of.comments === null)
+  const rows = await sql.rows<{ nth: number }>(
+    `SELECT nth FROM unnest(?::int[], ?::text[], ?::text[], ?::text[]) AS of (nth, tenant, post, comment)
+       JOIN gone_comments USING (tenant, post, comment)
+     UNION SELECT nth FROM unnest(?::int[], ?::text[], ?::text[]) AS of (nth, tenant, post)
+       WHERE EXISTS (SELECT 1 FROM gone_comments AS gone WHERE (gone.tenant, gone.post) = (of.tenant, of.post))`,
+    ...[shown.map(({ nth }) => nth), shown.map(({ tenant }) => tenant), shown.map(({ post }) => post)],
+    shown.map(({ comment }) => comment),
+    ...[unknown.map(({ nth }) => nth), unknown.map(({ tenant }) => tenant), unknown.map(({ post }) => post)],
   )
-  const gone = new Map<number, Set<string>>()
-  for (const { s, comment } of rows) gone.set(s, (gone.get(s) ?? new Set()).add(comment))
-  return ({ s, comments, subject, askedAt, dropped }) => {
-    if (mayBeDeleted(subject, askedAt, dropped) || (dropped !== null && comments?.length !== 0)) return true
-    const of = gone.get(s)
-    return of !== undefined && (comments === null || comments.some((id) => of.has(id)))
-  }
+  const gone = new Set(rows.map(({ nth }) => posts[nth]))
+  return (of) =>
+    mayBeDeleted(of.subject, of.askedAt, of.dropped) ||
+    (of.dropped !== null && of.comments?.length !== 0) ||
+    gone.has(of)
 }
 
 /** Writes how a list shows the subjects, by the last of each. */

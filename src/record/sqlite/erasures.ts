@@ -207,14 +207,20 @@ export class RecordErasures {
     })
   }
 
-  goneOf({ tenant, postId, kind }: ThreadRef): ReadonlySet<string> {
-    if (kind === 'reply') return new Set()
-    const gone = this.#sql.all<{ comment: string }>(
-      'SELECT comment FROM gone_comments WHERE tenant = ? AND post = ?',
-      tenant,
-      kind === 'comment' ? idsInCommentKey(postId).postId : postId,
-    )
-    return new Set(gone.map(({ comment }) => comment))
+  /** Whether one of these comments of a thread has been deleted; null: any. Each is looked up: of one post thousands may have been. */
+  hasGone({ tenant, postId, kind }: ThreadRef, comments: readonly string[] | null): boolean {
+    if (kind === 'reply') return false
+    const post = kind === 'comment' ? idsInCommentKey(postId).postId : postId
+    const found =
+      comments === null
+        ? this.#sql.get('SELECT 1 FROM gone_comments WHERE tenant = ? AND post = ? LIMIT 1', tenant, post)
+        : this.#sql.get(
+            'SELECT 1 FROM json_each(?) AS shown CROSS JOIN gone_comments AS gone ON gone.tenant = ? AND gone.post = ? AND gone.comment = shown.value LIMIT 1',
+            JSON.stringify(comments),
+            tenant,
+            post,
+          )
+    return found !== undefined
   }
 
   /** A reply quotes a post: it goes with it. */

@@ -305,12 +305,11 @@ export class RecordTables {
     // Its verdict was erased, or is of the subject's next life and still to come.
     if (ruling === undefined && subject.deleted_at !== null && (askedAt === null || askedAt <= subject.deleted_at))
       return
-    const gone = this.#erasures.goneOf(of)
     const dropped = this.#erasures.droppedUntil(of.tenant)
     const erased =
       mayBeDeleted(of, askedAt, dropped) ||
       (dropped !== null && comments?.length !== 0) ||
-      (comments === null ? gone.size > 0 : comments.some((id) => gone.has(id))) ||
+      this.#erasures.hasGone(of, comments) ||
       this.#erasures.isErased(verdictId)
     const z = erased ? null : zstdCompressSync(Buffer.from(json))
     const added = this.#sql.run(
