@@ -20,6 +20,8 @@ const why = z
 export const MOST_CLAUSES = 10
 /** Most appeals that a decision answers, and that wait on one subject: who has answered some answers no others of it. */
 export const MOST_APPEALS = 200
+/** Their ids together, as JSON: who reads a subject reads hundreds of decisions on it. */
+const MOST_APPEAL_CHARS = 30_000
 /** What is to become of an action that is appealed against. */
 export const MEASURES = ['keep', 'lessen', 'lift'] as const
 /** The longest id of one, in characters. */
@@ -110,6 +112,9 @@ export const decisionMessage = z
           .array(id)
           .min(1)
           .max(MOST_APPEALS)
+          .refine((ids) => JSON.stringify(ids).length <= MOST_APPEAL_CHARS, {
+            message: `at most ${MOST_APPEAL_CHARS} characters together, as JSON`,
+          })
           .describe('The appeals that it answers, by their ids: it ends them. Give the code of a reason, too.')
           .optional(),
         measure: z

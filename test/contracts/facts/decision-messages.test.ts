@@ -170,3 +170,16 @@ it('people decide by a protocol’s labels, or by labels of their own where it h
   expect(labelsForPeople(protocol)).toEqual(['rumor', 'non-rumor'])
   expect(labelsForPeople({ ...protocol, labels: [], peopleLabels: ['suitable'] })).toEqual(['suitable'])
 })
+
+it('names appeals of so many characters at most: who reads a subject reads hundreds of decisions on it', () => {
+  const naming = (of: string) => ({
+    ...DECISION,
+    code: 'context',
+    appeals: Array.from({ length: 200 }, (_, nth) => of.padEnd(100, String(nth))),
+  })
+  expect(decisionMessage.safeParse(naming('appeal')).success).toBe(true)
+  const read = decisionMessage.safeParse(naming('\u0001'.repeat(80)))
+  expect(read.error?.issues.map(({ path, message }) => [path, message])).toEqual([
+    [['appeals'], 'at most 30000 characters together, as JSON'],
+  ])
+})
