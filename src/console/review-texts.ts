@@ -52,6 +52,7 @@ export const REVIEW_TEXTS = {
         count === 1
           ? 'That answers the appeal: its outcome is told.'
           : `That answers ${count} appeals: their outcomes are told.`,
+      became: 'The outcome, and the answer in words',
       others: (count: number) => (count === 1 ? 'One more' : `${count} more`),
       further: 'The same party asked again, and is answered with it:',
       objects: 'They object to what was done, and not to the label.',

@@ -35,6 +35,8 @@ function voidBecause(
     return 'the question that its decider was asked is another now: its prompts, the most characters of a text, or how the model is asked (models.dialects)'
   if (over !== 'auto' && over !== decider.wire)
     return `its decider answered over ${decider.wire ?? 'no wire'}, and models.dialects has ${over}`
+  if (policy?.hash !== inForce?.hash && policy?.name === inForce?.name && policy?.version === inForce?.version)
+    return `it holds for another text of the policy ${policy?.name} ${policy?.version} than is in force`
   if (policy?.hash !== inForce?.hash)
     return `it holds for the policy ${policy?.name ?? '(none)'} ${policy?.version ?? ''}, and ${inForce?.name ?? 'none'} ${inForce?.version ?? ''} is in force`
   return null

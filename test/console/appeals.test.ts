@@ -322,7 +322,9 @@ it('what waits and what was done is said where somebody answers; an answer that 
     why: 'It reports.',
   }
   const next = (await ben.post('/review/decide', form)).headers.get('location') ?? ''
-  expect(await ben.page(next)).toContain('That answers the appeal: its outcome is told.')
+  const after = await ben.page(next)
+  expect(after).toContain('That answers the appeal: its outcome is told.')
+  expect(after).toMatch(/<a href="\/verdict\?id=[^"]+">The outcome, and the answer in words<\/a>/)
   const decided = text(await ben.page('/verdict?id=hate~p~r2'))
   expect(decided).toContain('The author appealed (e1). A person answered: the verdict was changed.')
   expect(decided).toContain('It answered an appeal, whose outcome was told')

@@ -139,6 +139,10 @@ it('a lane is void where its prompts, its policy or its decider are others; noth
     [{ ...given, decider: { ...given.decider, prompts: null } }, 'its answers are of a file'],
     [{ ...given, policy: other }, 'it holds for the policy hate 1'],
     [{ ...given, policy: null }, 'it holds for the policy (none)'],
+    [
+      { ...given, policy: given.policy && { ...given.policy, hash: 'other' } },
+      'it holds for another text of the policy Hate speech, in plain words 2 than is in force',
+    ],
   ] as const) {
     const made = make('hate', { lane: [written(lane)] })
     expect(made.lanes?.[0]?.isVoid('default')).toContain(why)

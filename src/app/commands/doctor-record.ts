@@ -4,12 +4,24 @@ import type { Finding } from '../../contracts/facts/finding.ts'
 import type { RecordSize } from '../../contracts/ports/record.ts'
 import { recordAt, recordReaderOf } from '../../record/record-store.ts'
 import { damageOf } from '../../record/sqlite/record.ts'
+import { statementTexts } from '../composition/statement-texts.ts'
+import { broken } from './doctor-findings.ts'
 
 const WHAT = 'the record (record.path)'
 
-/** Whether the record can be read, and is whole; nothing where none is kept. */
+/** Whether the record can be read, and is whole; nothing where none is kept. And whether statements can be made from it. */
 export async function recordFindings(settings: Settings): Promise<Finding[]> {
-  return settings.record.store === 'sqlite' ? findingsOfFile(settings) : findingsOfDatabase(settings)
+  const found = settings.record.store === 'sqlite' ? findingsOfFile(settings) : findingsOfDatabase(settings)
+  return [...(await found), ...statementFindings(settings)]
+}
+
+function statementFindings({ review }: Settings): Finding[] {
+  try {
+    statementTexts('en', review.statements)
+    return []
+  } catch (error) {
+    return [broken('statements of reasons (review.statements)', error, 'See docs/reasons.md.')]
+  }
 }
 
 async function findingsOfDatabase(settings: Settings): Promise<Finding[]> {

@@ -26,8 +26,9 @@ export function statementTexts(lang: StatementLanguage, own: string | null): Sta
   }
 }
 
-/** Reads statements for the console's page. */
+/** Reads statements for the console's page. Throws an `OperatorError` if their words or map can't be read. */
 export function statementsIn({ review }: Settings, record: Parameters<typeof basisOf>[0]): ReadStatement {
+  statementTexts('en', review.statements)
   return async ({ tenant, id, lang }, tenants) => {
     const found = await actionOf(record, tenant, id, tenants)
     if (found === null) return null
@@ -50,8 +51,9 @@ export function answersIn({ review }: Settings, record: Pick<RecordReader, 'appe
   }
 }
 
-/** Reads statements for the door, and for webhooks. */
+/** Reads statements for the door, and for webhooks. Throws an `OperatorError` if their words or map can't be read. */
 export function reasonsIn({ review }: Settings): ReasonsParts['read'] {
+  statementTexts('en', review.statements)
   return async (record, { tenant, id, lang }) => {
     const found = await actionOf(record, tenant, id)
     if (found === null) return null

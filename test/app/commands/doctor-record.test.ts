@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { recordFindings } from '../../../src/app/commands/doctor-record.ts'
+import { reasonsIn } from '../../../src/app/composition/statement-texts.ts'
 import { recordStoreOf } from '../../../src/record/record-store.ts'
 import { feed } from '../../contracts/record.ts'
 import { ownFolder } from '../../support/own-folder.ts'
@@ -20,6 +21,14 @@ async function filled(of: ReturnType<typeof settings>): Promise<void> {
 
 it('says nothing of a record where none is kept', async () => {
   expect(await recordFindings(settings())).toEqual([])
+})
+
+it('names the fault of a map of statements, as the processes do that would make some', async () => {
+  const path = join(ownFolder('doctor-map'), 'map.yaml')
+  writeFileSync(path, 'what: [')
+  const own = { ...settings(), review: { ...settings().review, statements: path } }
+  expect(await recordFindings(own)).toMatchObject([{ state: 'broken', detail: expect.stringContaining(path) }])
+  expect(() => reasonsIn(own)).toThrow(path)
 })
 
 it('says how full a whole one is, and before the oldest transcripts go', async () => {
