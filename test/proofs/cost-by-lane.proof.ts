@@ -80,6 +80,8 @@ async function judged({ protocol, file, format, debateWhen }: Run, coverage: num
     models: {
       ...given.models,
       roles: { ...given.models.roles, decider: [decider] },
+      // The planted lane's decider answered a chat.
+      dialects: { ...given.models.dialects, [decider]: { decisions: 'chat' as const } },
       prices: { ...given.models.prices, [DECIDERS.tenth]: tenth },
     },
     protocols: { ...given.protocols, [protocol]: own } as Settings['protocols'],
