@@ -282,11 +282,11 @@ export function isDeciderRole(role: string): boolean {
 /** What a first lane in use asks whoever has this role: a classifier answers nothing else. Where there is none, a question of its form. */
 function deciderAsk(settings: Settings, role: string): Ask {
   const kind = PROTOCOLS.find(({ name, labels }) => {
-    const lanes = entryOf(settings.protocols[name] ?? {}, 'lane')
+    const lanes = entryOf(entryOf(settings.protocols, name) ?? {}, 'lane')
     const isOfRole = role === 'decider' || role === `${name}.decider`
     return labels !== undefined && isOfRole && Array.isArray(lanes) && lanes.length > 0
   })
-  const given = kind === undefined ? undefined : settings.protocols[kind.name]
+  const given = kind === undefined ? undefined : entryOf(settings.protocols, kind.name)
   if (kind === undefined || given === undefined) return tiny(DECISION)
   const parts = filePartsOf(kind, given)
   const fence = fenceUnder(presetIn(parts.settings), fences('doctor', settings.fences))
