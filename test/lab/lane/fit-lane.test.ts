@@ -116,9 +116,11 @@ it('promises nothing of answers that are wrong about what is repeated, though ea
   }))
   // One wrong text, which is a tenth of all that is said.
   const copies = Array.from({ length: 66 }, (_, at) => ({
-    ...{ lang: 'en', gold: 'non-hate', said: { label: 'hate', confidence: 0.99 } },
     id: `copy ${at}`,
     keys: [`id copy ${at}`, 'words of a campaign'],
+    lang: 'en',
+    gold: 'non-hate',
+    said: { label: 'hate', confidence: 0.99 },
   }))
   const promise = { risk: 0.05, delta: 0.05, coverage: 0.1 }
   expect(fitLane(distinct, promise, 1).accepted).toBe(true)
