@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import type { GroupProgress } from '../contracts/ports/topic.ts'
 import { committedIn, ofEach } from './known-offsets.ts'
-import { onceTopicSettled, SETTLED_WITHIN_MS } from './settled.ts'
+import { onceTopicSettled, STARTED_WITHIN_MS } from './settled.ts'
 
 /** How far a group has read these topics. */
 export async function groupProgress(kafka: Kafka, group: string, topics: readonly string[]): Promise<GroupProgress> {
@@ -11,7 +11,7 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
     // A group's coordinator needs time to load after its broker has started, and may move; kafkajs does not retry this
     // itself.
     const offsets = await ofEach(topics, (topic) =>
-      onceTopicSettled(topic, () => committedIn(admin, group, topic), { withinMs: SETTLED_WITHIN_MS }),
+      onceTopicSettled(topic, () => committedIn(admin, group, topic), { withinMs: STARTED_WITHIN_MS }),
     )
     const committed = new Map(
       [...offsets].map(([topic, partitions]) => [
@@ -40,7 +40,7 @@ export async function hasHeldRecords(kafka: Kafka, topic: string): Promise<boole
   await admin.connect()
   try {
     const partitions = await onceTopicSettled(topic, () => admin.fetchTopicOffsets(topic), {
-      withinMs: SETTLED_WITHIN_MS,
+      withinMs: STARTED_WITHIN_MS,
     })
     return partitions.some(({ high }) => BigInt(high) > 0n)
   } finally {
@@ -55,7 +55,7 @@ async function endsOf(kafka: Kafka, topics: readonly string[]): Promise<GroupPro
   try {
     return await ofEach(topics, async (topic) => {
       const partitions = await onceTopicSettled(topic, () => admin.fetchTopicOffsets(topic), {
-        withinMs: SETTLED_WITHIN_MS,
+        withinMs: STARTED_WITHIN_MS,
       })
       return new Map(partitions.map(({ partition, high }) => [partition, BigInt(high)]))
     })

@@ -4,6 +4,8 @@ import { OperatorError } from '../contracts/facts/errors.ts'
 
 /** Creating a topic, electing a leader and loading a group take no longer than this, in ms. */
 export const SETTLED_WITHIN_MS = 15_000
+/** What a service gives them when it starts, in ms: to end and be started again helps no busy broker. */
+export const STARTED_WITHIN_MS = 60_000
 const ASK_AGAIN_MS = 250
 
 interface SettleLimits {

@@ -8,8 +8,8 @@ import { allFinal, environmentOn, recordsOf, send, tell, transcriptsOf } from '.
 
 const POSTS = 18
 const LATENCY_MS = 300
-/** Between an answer and its journal entry: a kill in this time makes an orphan of an answered call. */
-const JOURNALING_MS = 400
+/** Between an answer and its journal entry, while Redis waits for a busy disk: a kill in this time makes an orphan of an answered call. */
+const JOURNALING_MS = 4_000
 
 /** A service that is killed so often in mid-debate, while the demo's event goes on. */
 export function survivesKills(kills: number): void {

@@ -37,7 +37,8 @@ let understudy: Understudy
 const services: Service[] = []
 const folder = ownFolder('outages')
 beforeAll(async () => {
-  redis = await startRedis({ say: tell })
+  // It is killed: on a disk that lags behind, `everysec` would lose what it acknowledged, and the service would rightly stop.
+  redis = await startRedis({ say: tell, fsync: 'always' })
   kafka = await startKafka({ prefer: 'apache', say: tell })
   understudy = await startUnderstudy({ latencyMs: 100 })
 })
