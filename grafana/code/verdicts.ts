@@ -82,7 +82,7 @@ export const verdicts = () =>
           lines(
             {
               title: 'Verdicts by how they were decided',
-              says: `Consensus, judge, arbiter, majority, single (one opinion), scores, or none. Many by the judge: debaters do not agree, which costs calls. Many by none: answers can't be read or deadlines pass.`,
+              says: `Consensus, judge, arbiter, majority, single (one opinion), scores, lane, or none. Many by the judge: debaters do not agree, which costs calls. Fewer by lane than its fit told: the decider is away. Many by none: answers can't be read or deadlines pass.`,
               unit: 'suffix:/s',
               w: 6,
             },

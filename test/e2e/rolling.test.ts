@@ -14,8 +14,8 @@ const MESSAGES_A_SECOND = 20
 const LATENCY_MS = 300
 /** Longer than any call, so that none need be cut off. */
 const DRAIN_MS = 5_000
-/** For a process to end on a busy machine, on top of what is promised. */
-const SLACK_MS = 2_000
+/** For a process to end on a busy machine, on top of what is promised: how fast it is, proofs of outages measure. */
+const SLACK_MS = 20_000
 
 const folder = ownFolder('rolling')
 const it = onServers({ latencyMs: LATENCY_MS })
