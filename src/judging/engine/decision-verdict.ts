@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { DecisionMessage, VerdictProposal } from '../../contracts/facts/decision-messages.ts'
 import { proposal as proposalSchema } from '../../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
@@ -185,9 +186,14 @@ export function proposalOf(ruled: Verdict, above: OverridingVerdict, transcript:
 /** A decision as it was read, on this subject. */
 export function decisionOf(message: DecisionMessage, place: HumanDecision['place'], ref: ThreadRef): HumanDecision {
   const { protocol, label = null, withdraw = false, against, by, why } = message
-  const { force = false, opinion = false, unseen } = message
+  const { force = false, opinion = false, unseen, appeals, measure } = message
   const golden = opinion && message.golden !== undefined
-  const more = [...(golden ? [golden] : []), ...(message.clauses === undefined ? [] : [message.clauses])]
+  const more = [
+    ...(golden ? [golden] : []),
+    ...(message.clauses === undefined ? [] : [message.clauses]),
+    // Some thousand characters of ids, kept with the subject.
+    ...((appeals ?? measure) === undefined ? [] : [hash('sha256', JSON.stringify([appeals, measure]))]),
+  ]
   const same = JSON.stringify([message.at, by, against, withdraw, label, force, opinion, ...more])
   return {
     ref,
