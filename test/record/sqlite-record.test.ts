@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } fr
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, vi } from 'vitest'
+import { RecordFull } from '../../src/contracts/ports/record.ts'
 import { compare } from '../../src/record/compared.ts'
 import { gramsOf } from '../../src/record/grams.ts'
 import { decisionsQuery } from '../../src/record/person-decisions.ts'
@@ -12,6 +13,7 @@ import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
 import { RecordReads } from '../../src/record/sqlite/reads.ts'
 import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
 import { besides, putInPlace } from '../../src/record/sqlite/replace.ts'
+import { RoomMaker } from '../../src/record/sqlite/room.ts'
 import { pathInMemory } from '../../src/record/sqlite/schema.ts'
 import { Sql } from '../../src/record/sqlite/sql.ts'
 import { tenantToken } from '../../src/record/sqlite/text-index.ts'
@@ -281,6 +283,23 @@ describe('the files of the record', () => {
     const db = new DatabaseSync(path, { readOnly: true })
     expect(db.prepare("SELECT count(*) AS n FROM subjects WHERE id LIKE 'made-up-%'").get()?.n).toBeLessThan(300)
     db.close()
+  })
+
+  it('that are full take a batch after a few tries, however many steps make the room that it needs', async () => {
+    const store = await open(pathOf())
+    const { transaction } = Sql.prototype
+    const made = vi.spyOn(RoomMaker.prototype, 'make').mockReturnValue(true)
+    const tried = vi.spyOn(Sql.prototype, 'transaction').mockImplementation(function (this: Sql, work) {
+      if (made.mock.calls.length < 100) throw new RecordFull('no room')
+      return transaction.call(this, work)
+    })
+    await feed(store).judged({ subjectId: 'p' }, null)
+    const [tries, steps] = [tried.mock.calls.length, made.mock.calls.length]
+    for (const one of [made, tried]) one.mockRestore()
+    expect(steps).toBeLessThan(200)
+    // The transcript is one more.
+    expect(tries).toBeLessThanOrEqual(9)
+    await store.close()
   })
 
   it('that can’t even hold verdicts say so, and take the same batch later', async () => {

@@ -141,18 +141,20 @@ export class RecordTables {
   }
 
   apply(batch: RecordBatch): ApplyOutcome {
-    try {
-      const applied = this.#sql.transaction(() => this.#applied(batch))
-      this.#full = false
-      this.#erasures.truncate()
-      return applied
-    } catch (error) {
-      if (!(error instanceof RecordFull)) throw error
-      this.#full = true
-      // With room by the rules: the oldest transcripts go, the verdicts stay.
-      if (!this.#room.make()) throw error
-      return this.apply(batch)
-    }
+    // Each time twice the room of the time before: a large batch is done again a few times, and not for each step.
+    for (let steps = 1; ; steps *= 2)
+      try {
+        const applied = this.#sql.transaction(() => this.#applied(batch))
+        this.#full = false
+        this.#erasures.truncate()
+        return applied
+      } catch (error) {
+        if (!(error instanceof RecordFull)) throw error
+        this.#full = true
+        // With room by the rules: the oldest transcripts go, the verdicts stay.
+        if (!this.#room.make()) throw error
+        for (let made = 1; made < steps && this.#room.make(); made++);
+      }
   }
 
   #applied({ topic, partition, from, next, entries, pastHole }: RecordBatch): ApplyOutcome {
