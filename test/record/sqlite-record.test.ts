@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import type { Worker } from 'node:worker_threads'
 import { describe, expect, it, vi } from 'vitest'
 import { RecordFull } from '../../src/contracts/ports/record.ts'
 import { compare } from '../../src/record/compared.ts'
@@ -357,6 +358,27 @@ async function harbours(path: string, counts: Record<string, number>): Promise<v
   }
   await store.close()
 }
+
+it('a thread that has died fails what it was asked, and is begun again by what is asked later', async () => {
+  const path = pathOf()
+  const store = await open(path)
+  await feed(store).judged({ subjectId: 'p' }, 'the harbour is closed')
+  const threads: Worker[] = []
+  const noted = (worker: Worker) => void threads.push(worker)
+  process.on('worker', noted)
+  const reader = await sqliteRecordReader(path)
+  const found = async () => (await reader.search('harbour', {}, 5)).found.length
+  expect(await found()).toBe(1)
+  const asked = found()
+  await Promise.all([expect(asked).rejects.toThrow('has ended'), threads[0]?.terminate()])
+  await vi.waitFor(async () => expect(await found()).toBe(1), { timeout: 10_000 })
+  process.off('worker', noted)
+  expect(threads).toHaveLength(2)
+  await reader.close()
+  await expect(found()).rejects.toThrow()
+  expect(threads).toHaveLength(2)
+  await store.close()
+})
 
 it('a search in some tenants’ verdicts looks at no others’, however many have the word', async () => {
   const path = pathOf()

@@ -56,8 +56,27 @@ export type StartHalf = (served: ServedHalf) => Half
 
 const WORKER = join(import.meta.dirname, `record-worker${extname(import.meta.filename)}`)
 
-/** A half in a thread of its own. An idle thread keeps no process alive. */
+/** A thread that has died is begun again by the next question, but not within this time of its beginning, in ms. */
+const AGAIN_AFTER_MS = 1_000
+
+/** A half in a thread of its own. An idle thread keeps no process alive; one that dies takes the questions that it was asked with it. */
 export const threadHalf: StartHalf = (served) => {
+  let thread = startThread(served)
+  let isClosed = false
+  return {
+    ask(asked) {
+      if (!isClosed && thread.hasDied() && performance.now() - thread.begun >= AGAIN_AFTER_MS)
+        thread = startThread(served)
+      return thread.ask(asked)
+    },
+    close() {
+      isClosed = true
+      return thread.close()
+    },
+  }
+}
+
+function startThread(served: ServedHalf) {
   const worker = new Worker(WORKER, { workerData: served })
   const waiting: { resolve: (value: unknown) => void; reject: (error: Error) => void }[] = []
   let gone: Error | null = null
@@ -68,7 +87,7 @@ export const threadHalf: StartHalf = (served) => {
     return one
   }
   const end = (error: Error) => {
-    gone = error
+    gone ??= error
     for (let one = settled(); one !== undefined; one = settled()) one.reject(error)
   }
   worker.on('message', (answer: MethodResult) => {
@@ -86,6 +105,8 @@ export const threadHalf: StartHalf = (served) => {
       worker.postMessage(asked)
     })
   return {
+    begun: performance.now(),
+    hasDied: () => gone !== null,
     ask,
     async close() {
       if (gone === null) await ask({ method: 'close', args: [] }).catch(() => undefined)
