@@ -11,6 +11,8 @@ export interface ShownStatement {
   /** Null where the record no longer has its subject. */
   readonly subject: ThreadRef | null
   readonly isWithdrawn: boolean
+  /** The verdict with another label that is in force in place of the one that it rests on. */
+  readonly replacedBy: string | null
   readonly says: string | readonly string[]
 }
 
@@ -47,7 +49,7 @@ function textPage(
       const { title, none, withdrawn, lacks } = texts
       const found = await read({ tenant, id, lang }, session.tenants)
       if (found === null) return { title, body: html`<h1>${title}</h1><p>${none}</p>`, status: 404 }
-      const { subject, isWithdrawn, says } = found
+      const { subject, isWithdrawn, replacedBy, says } = found
       if (subject !== null && blinds.isClosed(session.by, subject)) return CLOSED
       const others = LANGUAGES.filter((one) => one !== lang).map(
         (one) =>
@@ -61,6 +63,7 @@ function textPage(
         title,
         body: html`<h1>${title}</h1>
 <p>${words(id, { most: 200 })}${isWithdrawn ? html` <strong>${withdrawn}</strong>` : NOTHING}${others}</p>
+${replacedBy === null ? NOTHING : html`<p class="notice">${TEXTS.statement.replaced} <a href="${link('/verdict', { id: replacedBy })}">${TEXTS.statement.inForce}</a></p>`}
 ${shown}`,
       }
     },

@@ -267,6 +267,8 @@ export const VERDICT_TEXTS = {
     title: 'Statement of reasons',
     none: 'The record has no such action.',
     withdrawn: 'This action was withdrawn.',
+    replaced: 'The verdict that this rests on has been replaced since by one with another label.',
+    inForce: 'See what is in force.',
     lacks: 'There is no statement. What is missing:',
     languages: { en: 'English', de: 'Deutsch' },
   },

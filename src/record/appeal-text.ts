@@ -3,15 +3,16 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import { nameIn } from '../contracts/facts/verdict-id.ts'
 import type { RecordedAppeal } from '../contracts/ports/record.ts'
 import type { StatementTexts } from './statement-forms.ts'
-import { filled } from './statement-words.ts'
+import { DECISIONS, filled } from './statement-words.ts'
 
 /**
  * A person's answer to an appeal, as the one who appealed reads it, or everything that is missing for it: words of the map and the
- * templates, ids and dates, and no word of a person. Dates are in UTC.
+ * templates, ids and dates, and no word of a person. `measures`: what was in force against an author when they appealed. Dates are in UTC.
  */
 export function appealText(
   { id, at, by, subject, outcome, isUndone }: RecordedAppeal,
-  { words: { answer: words, about }, map, lang }: StatementTexts,
+  measures: readonly string[],
+  { words: { answer: words, about, done }, map, lang }: StatementTexts,
 ): string | readonly string[] {
   if (outcome === null) return ['an answer: it waits for one']
   if (!ANSWERS.includes(outcome.outcome)) return [`an answer by a person: it ended as ${outcome.outcome}`]
@@ -27,14 +28,27 @@ export function appealText(
     ...(by === '' ? ['who appealed, and when'] : []),
   ]
   if (lacks.length > 0 || subject === null || reason === undefined || redress === undefined) return lacks
+  const against = by !== 'author' ? [] : measures.flatMap((what) => doneBy(what) ?? [])
+  const takesBack = against.length > 0 && outcome.outcome === 'reversed'
   return filled(words.text, {
     title: words.title,
     received: filled(words.received, { at: new Date(at).toISOString().slice(0, 10) }),
     about: filled(about, { subject: nameIn(subject).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?') }),
-    outcome: entryOf(by === 'author' ? words.author : words.notifier, outcome.outcome) ?? '',
+    measure: against.map((sentence) => filled(words.measure, { done: sentence })).join(' '),
+    outcome: [
+      entryOf(by === 'author' ? words.author : words.notifier, outcome.outcome) ?? '',
+      ...(takesBack ? [words.takenBack] : []),
+    ].join(' '),
     person: words.person,
     reason,
     redress: filled(redress, { id }),
     id,
-  }).trimEnd()
+  })
+    .replaceAll(/ {2,}/g, ' ')
+    .trimEnd()
+
+  function doneBy(what: string): string | undefined {
+    const decision = DECISIONS.includes(what) ? what : entryOf<string>(map.what, what)
+    return decision === undefined ? undefined : entryOf<string>(done, decision)
+  }
 }

@@ -2,7 +2,7 @@ import { type ActionTaken, actionMessage } from '../contracts/facts/action-messa
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
 import { commentKey } from '../contracts/facts/verdict-id.ts'
-import type { RecordReader } from '../contracts/ports/record.ts'
+import type { RecordedAppeal, RecordReader } from '../contracts/ports/record.ts'
 import { actionNote, withdrawalNote } from './actions.ts'
 import { heardBy } from './heard.ts'
 import type { StatementBasis } from './statement.ts'
@@ -34,7 +34,7 @@ export async function actionOf(
 export async function basisOf(
   record: Reader,
   action: ActionTaken,
-): Promise<StatementBasis & { readonly subject: ThreadRef | null }> {
+): Promise<StatementBasis & { readonly subject: ThreadRef | null; readonly replacedBy: Verdict | null }> {
   const { tenant, subjectId, subjectKind, postId } = action
   const id = subjectKind === 'comment' ? commentKey(postId ?? '', subjectId) : subjectId
   const subject = await record.subject({ tenant, id, kind: subjectKind })
@@ -42,11 +42,19 @@ export async function basisOf(
     .map(({ verdict }) => verdict)
     .filter(({ decidedBy }) => decidedBy !== 'deleted')
   const verdict = restsOn(action, verdicts)
+  const of = { action, verdict, subject: subject?.subject ?? null, replacedBy: replacedBy(verdict, verdicts) }
   for (const seen of verdict === null ? verdicts.toReversed() : [verdict]) {
     const content = await heardBy(record, seen)
-    if (content !== null) return { action, verdict, content, subject: subject?.subject ?? null }
+    if (content !== null) return { ...of, content }
   }
-  return { action, verdict, content: null, subject: subject?.subject ?? null }
+  return { ...of, content: null }
+}
+
+/** The verdict in force, where it has another label than this one. */
+function replacedBy(verdict: Verdict | null, verdicts: readonly Verdict[]): Verdict | null {
+  const own = verdicts.filter(({ protocol }) => protocol === verdict?.protocol)
+  const last = own.reduce<Verdict | null>((last, one) => ((last?.revision ?? 0) < one.revision ? one : last), null)
+  return last?.label === verdict?.label ? null : last
 }
 
 /** The verdict that an action rests on: the one that it names, or the last of its protocol at its time. */
@@ -57,4 +65,23 @@ function restsOn({ verdictId, protocol, at }: ActionTaken, verdicts: readonly Ve
     (last, one) => (last === null || one.revision > last.revision ? one : last),
     null,
   )
+}
+
+/** What had been done about the subject of an appeal, and was in force when it came: by the words of the platform. */
+export async function measuresAt(
+  record: Pick<RecordReader, 'subject'>,
+  { tenant, subject, protocol, at }: RecordedAppeal,
+): Promise<readonly string[]> {
+  const of = subject === null ? null : await record.subject({ tenant, id: subject.postId, kind: subject.kind })
+  const told = (of?.said ?? []).flatMap(({ message }) => actionMessage.safeParse(message).data ?? [])
+  const over = new Set(told.flatMap((one) => (one.withdraw === true && one.at <= at ? [one.id] : [])))
+  const inForce = told.filter(
+    (one): one is ActionTaken =>
+      one.withdraw !== true &&
+      one.at <= at &&
+      (one.until ?? Number.POSITIVE_INFINITY) > at &&
+      (one.protocol ?? protocol) === protocol &&
+      !over.has(one.id),
+  )
+  return [...new Set(inForce.map(({ what }) => what))]
 }

@@ -67,6 +67,8 @@ export const statementWords = z.strictObject({
   answer: z.strictObject({
     title: words,
     received: words,
+    measure: words,
+    takenBack: words,
     author: z.record(z.enum(ANSWERS), words),
     notifier: z.record(z.enum(ANSWERS), words),
     person: words,

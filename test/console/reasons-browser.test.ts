@@ -42,6 +42,12 @@ it('a statement of reasons is found by the post that was acted on, in either lan
     await page.locator('a[lang=de]').click()
     await page.locator('pre[lang=de]', { hasText: 'entfernt' }).waitFor()
     expect(await barriersOn(page)).toEqual([])
+    await page.goto(`${console.own}/reasons?tenant=default&id=${encodeURIComponent('a 1/<b>')}`)
+    expect(await page.locator('.notice').count()).toBe(0)
+    await console.judged({ id: 'p', text: 'Zyzzyva' }, { protocol: 'hate', label: 'non-hate', revision: 2 })
+    await page.reload()
+    await page.locator('.notice a').click()
+    await page.waitForURL(/verdict\?id=hate.+r2$/)
     // What is missing for one is named, and what there is none of is said.
     await page.goto(`${console.own}/reasons?tenant=default&id=a2`)
     await page.getByText('frobnicate').waitFor()

@@ -10,7 +10,7 @@ import type { ReasonsParts } from '../../door/reasons.ts'
 import { readYaml } from '../../protocols/yaml-file.ts'
 import { appealText } from '../../record/appeal-text.ts'
 import { mayCome, needsNone, statementOf, untilWithdrawn } from '../../record/statement.ts'
-import { actionOf, basisOf } from '../../record/statement-basis.ts'
+import { actionOf, basisOf, measuresAt } from '../../record/statement-basis.ts'
 import { dsaForm, type StatementTexts, statementText } from '../../record/statement-forms.ts'
 import { type StatementLanguage, statementMap, statementWords } from '../../record/statement-words.ts'
 
@@ -32,22 +32,23 @@ export function statementsIn({ review }: Settings, record: Parameters<typeof bas
   return async ({ tenant, id, lang }, tenants) => {
     const found = await actionOf(record, tenant, id, tenants)
     if (found === null) return null
-    const { subject, ...basis } = await basisOf(record, found.action)
+    const { subject, replacedBy, ...basis } = await basisOf(record, found.action)
     const texts = statementTexts(lang, review.statements)
     const statement = statementOf(basis, texts.map)
     const says =
       'puid' in statement ? statementText(untilWithdrawn(statement, found.withdrawnAt), texts).trim() : statement
-    return { subject, isWithdrawn: found.isWithdrawn, says }
+    return { subject, isWithdrawn: found.isWithdrawn, replacedBy: replacedBy?.id ?? null, says }
   }
 }
 
 /** Reads answers to appeals for the console's page. */
-export function answersIn({ review }: Settings, record: Pick<RecordReader, 'appeals'>): ReadStatement {
+export function answersIn({ review }: Settings, record: Pick<RecordReader, 'appeals' | 'subject'>): ReadStatement {
   return async ({ tenant, id, lang }, tenants) => {
     const [found] = tenants?.includes(tenant) === false ? [] : await record.appeals(tenant, { id })
     if (found === undefined) return null
     const { subject, isUndone } = found
-    return { subject, isWithdrawn: isUndone, says: appealText(found, statementTexts(lang, review.statements)) }
+    const says = appealText(found, await measuresAt(record, found), statementTexts(lang, review.statements))
+    return { subject, isWithdrawn: isUndone, replacedBy: null, says }
   }
 }
 

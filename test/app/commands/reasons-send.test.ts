@@ -50,6 +50,23 @@ test('the answer to an appeal has words of the map and of the templates alone, i
   )
   const topics = feed(store)
   await topics.judged({ protocol: 'hate', label: 'hate', decidedBy: 'judge' }, 'words')
+  const act = async (id: string, more: object, seconds = 5) => {
+    const rests = {
+      subjectId: 'p',
+      protocol: 'hate',
+      automated: true,
+      by: 'rules',
+      source: 'notice',
+      since: at(seconds),
+    }
+    await topics.send('actions', 'p', { id, ...rests, at: at(seconds), ...more }, seconds)
+  }
+  await act('removed', { what: 'remove' })
+  await act('labelled', { what: 'label' })
+  await topics.send('actions', 'p', { id: 'labelled', withdraw: true, by: 'ann', at: at(50) }, 50)
+  await act('over', { what: 'suspend', until: at(40) })
+  await act('of-another', { what: 'demote', protocol: 'rumor' })
+  await act('unknown', { what: 'HOSTILE {puid}' })
   const appeal = { by: 'author', text: 'HOSTILE {puid}', contact: 'c', verdictId: 'hate~p~r1', at: at(60) }
   await topics.send('appeals', 'e1', { id: 'e1', ...appeal }, 60)
   await topics.send('appeals', 'e2', { id: 'e2', ...appeal, by: 'notifier' }, 60)
@@ -68,7 +85,7 @@ test('the answer to an appeal has words of the map and of the templates alone, i
   await expect(answer('e1')).rejects.toThrow('furtherRedress')
   const { out } = await answer('e1', "furtherRedress: { en: 'Go to {id}.', de: 'Weiter unter {id}.' }\n")
   expect(out.join()).toMatch(
-    /am 2026-03-01 \(UTC\).* ist p\. .*ändern sie\..*Der Zusammenhang ändert.*Weiter unter e1\./s,
+    /am 2026-03-01 \(UTC\).* ist p\. Das hatten wir getan: [^:]+ entfernt\. .*ändern sie\. Unsere Maßnahme wird aufgehoben\. .*Der Zusammenhang ändert.*Weiter unter e1\./s,
   )
   expect(out.join()).not.toMatch(/HOSTILE|SECRET|ann/)
   const period = ['--since', at(0), '--until', at(100)]

@@ -3,6 +3,7 @@ import { printable } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { appealText } from '../../../record/appeal-text.ts'
 import { recordReaderOf } from '../../../record/record-store.ts'
+import { measuresAt } from '../../../record/statement-basis.ts'
 import type { StatementLanguage } from '../../../record/statement-words.ts'
 import { statementTexts } from '../../composition/statement-texts.ts'
 import { LANGUAGE_OPTION, TENANT_OPTION } from './reasons.ts'
@@ -24,7 +25,7 @@ export const command: Command<Options, string> = {
       const [found] = await record.appeals(tenant, { id })
       if (found === undefined)
         throw new OperatorError(`The record has no appeal ${printable(id, 200)} (tenant ${printable(tenant, 100)}).`)
-      const text = appealText(found, statementTexts(lang, settings.review.statements))
+      const text = appealText(found, await measuresAt(record, found), statementTexts(lang, settings.review.statements))
       if (typeof text === 'string') return text
       throw new OperatorError(`No answer to ${printable(id, 200)}. It lacks ${printable(text.join('; '), 1_000)}.`)
     } finally {
