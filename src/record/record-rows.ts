@@ -2,7 +2,6 @@ import type { ThreadRef } from '../contracts/facts/thread.ts'
 import { verdict } from '../contracts/facts/verdict.ts'
 import type { RecordedRow, RecordedVerdict, RecordedWord, RecordReader } from '../contracts/ports/record.ts'
 import { actionNote } from './actions.ts'
-import { appealNoteId } from './appeal-note.ts'
 
 /** A row of a verdict, as any store keeps it. */
 export interface RulingRow {
@@ -77,12 +76,16 @@ export function wordOfSubject(row: NoteOfSubject) {
   return { ...recordedWord(row), subject: { tenant, kind, postId } }
 }
 
-/** What appeals and actions of an id are about. */
-export function subjectsNamed(word: RecordReader['word']): RecordReader['subjectsNamed'] {
+/** What appeals and actions of an id are about; an appeal also where its words are gone, as those of one that was withdrawn. */
+export function subjectsNamed(
+  word: RecordReader['word'],
+  appeals: RecordReader['appeals'],
+): RecordReader['subjectsNamed'] {
   return async (id, tenants) => {
-    const notes = tenants.flatMap((tenant) => [appealNoteId(tenant, id), actionNote(tenant, id)])
-    const found = await Promise.all(notes.map((note) => word(note, tenants)))
-    return found.flatMap((one) => one?.subject ?? [])
+    const found = await Promise.all(
+      tenants.map((tenant) => Promise.all([word(actionNote(tenant, id), [tenant]), appeals(tenant, { id })])),
+    )
+    return found.flatMap(([action, ofId]) => [action, ...ofId].flatMap((one) => one?.subject ?? []))
   }
 }
 

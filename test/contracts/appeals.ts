@@ -162,6 +162,16 @@ export function appealsContract(
       expect(await store.untoldAppeals(begun + 9 * DAY, 9)).toEqual([])
     })
 
+    it('is found by its id once it was withdrawn, and in its own tenant alone', async () => {
+      const { store, topics, appeal } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'x')
+      await appeal('e1', 60)
+      await appeal('e1', 61, { withdraw: true })
+      expect(await store.appeals('default', { id: 'e1' })).toMatchObject([{ outcome: { outcome: 'withdrawn' } }])
+      expect(await store.subjectsNamed('e1', ['default'])).toMatchObject([{ postId: 'p', kind: 'post' }])
+      expect(await store.subjectsNamed('e1', ['acme'])).toEqual([])
+    })
+
     it('tells a flood after what others wait to hear', async () => {
       const { store, appeal } = await start({ perContact: 1, perTenant: 100 })
       for (let nth = 0; nth < 20; nth++)

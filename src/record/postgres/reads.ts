@@ -50,6 +50,10 @@ export function recordReads(db: Database): RecordReader {
   }
 
   const word = wordIn(db)
+  const appeals: RecordReader['appeals'] = async (tenant, of) => {
+    const [text, ...values] = appealsRead(tenant, of)
+    return (await db.rows<AppealReadRow>(text, ...values)).map(recordedAppeal)
+  }
   return {
     name: async () => (await db.rows<{ v: string }>("SELECT v FROM meta WHERE k = 'name'"))[0]?.v ?? '',
     async subject({ tenant, id, kind }) {
@@ -73,11 +77,8 @@ export function recordReads(db: Database): RecordReader {
       return row === undefined ? null : recordedRow(row)
     },
     word,
-    subjectsNamed: subjectsNamed(word),
-    async appeals(tenant, of) {
-      const [text, ...values] = appealsRead(tenant, of)
-      return (await db.rows<AppealReadRow>(text, ...values)).map(recordedAppeal)
-    },
+    subjectsNamed: subjectsNamed(word, appeals),
+    appeals,
     async find(filter, limit) {
       const rows = await db.snapshot(async (sql) => {
         const { hashes } = await hashesNow(sql)

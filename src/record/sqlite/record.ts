@@ -64,6 +64,7 @@ export async function sqliteRecordReader(path: string, start: StartHalf = thread
     const row = await reads.ask('word', id, tenants)
     return row === null ? null : wordOfSubject(row)
   }
+  const appeals: RecordReader['appeals'] = (tenant, of) => reads.ask('appeals', tenant, of)
   return {
     name: () => reads.ask('name'),
     async subject(of) {
@@ -75,8 +76,8 @@ export async function sqliteRecordReader(path: string, start: StartHalf = thread
       return row === null ? null : recordedRow(row)
     },
     word,
-    subjectsNamed: subjectsNamed(word),
-    appeals: (tenant, of) => reads.ask('appeals', tenant, of),
+    subjectsNamed: subjectsNamed(word, appeals),
+    appeals,
     find: async (filter, limit) => rowsOf(await reads.ask('find', filter, limit)),
     histogram: (filter, of) => reads.ask('histogram', filter, of),
     async arrivals(after, most) {
