@@ -62,8 +62,8 @@ export function healthPage(parts: {
   /** What the dashboards show first, until now. */
   figures: (now: ServiceStatus) => readonly SmallFigure[]
   runbook: (name: string) => readonly string[]
-  /** How many verdicts wait for people; null where nobody decides here. */
-  forPeople: (() => Promise<number>) | null
+  /** How many verdicts wait for people, and of these for the answer to an appeal; null where nobody decides here. */
+  forPeople: (() => Promise<{ readonly all: number; readonly appealed: number }>) | null
 }): Page {
   return {
     method: 'GET',
@@ -92,7 +92,7 @@ ${
 <section aria-labelledby="figures"><h2 id="figures">${TEXTS.health.hour}</h2><div class="small-figures">${parts.figures(now).map(smallFigure)}</div></section>
 <h2>${TEXTS.health.waits}</h2>
 ${waitsTable(waits)}
-${when(waiting, (count) => html`<p>${TEXTS.health.forPeople(count)}${count === 0 ? NOTHING : html` <a href="/review">${TEXTS.review.title}</a>`}</p>`)}
+${when(waiting, ({ all, appealed }) => html`<p>${TEXTS.health.forPeople(all)}${all === 0 ? NOTHING : html` <a href="/review">${TEXTS.review.title}</a>`}${appealed === 0 ? NOTHING : html` ${TEXTS.health.appealed(appealed)} <a href="/review?reason=appealed">${TEXTS.health.appeals}</a>`}</p>`)}
 ${now.replicas.length === 0 ? NOTHING : html`<h2>${TEXTS.health.runs}</h2>${runsTable(now.replicas)}`}`
     : html`<p>${TEXTS.health.ofOperators}</p>`
 }

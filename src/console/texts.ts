@@ -244,6 +244,8 @@ export const TEXTS = {
       count === 0
         ? 'No verdict waits for a person.'
         : `${count === 1 ? 'One verdict waits' : `${count} verdicts wait`} for a person:`,
+    appealed: (count: number) => `${count === 1 ? 'One of them was' : `${count} of them were`} appealed against:`,
+    appeals: 'Appeals',
     heads: ['What', 'Count', 'Oldest'],
     lag: (topic: string) => `Unread in ${topic}`,
     stage: (protocol: string, stage: string) => `Questions of ${protocol}, ${stage}`,

@@ -141,6 +141,7 @@ export async function aConsole({
   note,
   isUnderstudy = false,
   waiting = 0,
+  appealed = 0,
   shares = { audit: 0, secondOpinion: 0, golden: 0 },
   labelAfter = 0,
   auditLog = null,
@@ -171,6 +172,7 @@ export async function aConsole({
   isUnderstudy?: boolean
   /** Verdicts that wait for people. */
   waiting?: number
+  appealed?: number
   /** Of what a person takes so much was drawn at random. */
   shares?: ReviewShares
   /** Of so many verdicts the label is shown afterwards. */
@@ -273,7 +275,7 @@ export async function aConsole({
     agreementPostsPage({ queue: auditedQueue(record.review), kinds, blinds, disturbing, clock: () => now }),
     decisionsPage({ queue: auditedQueue(record.review), kinds, blinds, clock: () => now }),
     healthPage({
-      forPeople: async () => waiting,
+      forPeople: async () => ({ all: waiting, appealed }),
       readStatus,
       figures: (status) => history.figures(status),
       runbook: (name) => (name === '' ? [] : [`look at ${name}`]),

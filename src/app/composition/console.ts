@@ -50,7 +50,7 @@ import type { LoadImage } from '../../contracts/ports/images.ts'
 import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
 import type { Report } from '../../contracts/ports/report.ts'
-import type { ReviewQueue } from '../../contracts/ports/review.ts'
+import type { QueueFilter, ReviewQueue } from '../../contracts/ports/review.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import type { TrialDesk } from '../../contracts/ports/trials.ts'
 import { serveDoor } from '../../door/server/door-server.ts'
@@ -201,7 +201,7 @@ export function consolePart(
           readStatus,
           figures: (now) => history.figures(now),
           runbook: runbooksIn(join(PROJECT, 'docs', 'runbooks')),
-          forPeople: decide === null ? null : async () => (await parts.queue.list({}, 1, clock())).waiting,
+          forPeople: decide === null ? null : waitingIn(parts.queue, clock),
         }),
         ...(decide === null
           ? []
@@ -245,6 +245,12 @@ export function consolePart(
       throw new OperatorError(`console.host (${settings.console.host}) is not loopback, and ${refusal}`)
     return { port: server.port, printLink }
   })
+}
+
+/** How much waits for people. */
+function waitingIn(queue: Pick<ReviewQueue, 'list'>, clock: Clock) {
+  const waiting = async (filter: QueueFilter) => (await queue.list(filter, 1, clock())).waiting
+  return async () => ({ all: await waiting({}), appealed: await waiting({ reason: 'appealed' }) })
 }
 
 /** Until when appeals are to be answered, and what has them heard by the models: null where the settings say never, or nothing can. */
