@@ -168,8 +168,11 @@ export const rulingsOn = (
 ) => `SELECT id, protocol, number, label, decided_by, ${decider} AS decider, decision, decided_at
   FROM rulings WHERE s = ? ORDER BY standing DESC, number DESC LIMIT ?`
 
-/** The answers of those that wait: others would take the place of these among as many as are read. */
-export const ANSWERS_OF_OPEN = `SELECT id, decision, code, measure, at FROM appeals_answered
+/** The answers of those that wait: others would take the place of these among as many as are read. A refusal to act is no measure. */
+export const ANSWERS_OF_OPEN = `SELECT id, decision, code, at, CASE WHEN EXISTS (SELECT 1 FROM appeals AS own JOIN said ON said.id = own.against
+    WHERE own.tenant = appeals_answered.tenant AND own.id = appeals_answered.id AND said.said = 'action' AND said.label = 'none')
+    THEN NULL ELSE measure END AS measure
+  FROM appeals_answered
   WHERE s = ? AND id IN (SELECT id FROM appeals WHERE ${WAIT}) ORDER BY at DESC, decision DESC LIMIT ?`
 
 export const NEW_ANSWER = `INSERT INTO appeals_answered (s, id, decision, tenant, code, measure, at)

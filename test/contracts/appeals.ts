@@ -381,6 +381,16 @@ export function appealsContract(
       expect([(await told())[0]?.outcome, await store.reversals(9)]).toEqual(['lifted', []])
     })
 
+    it('is against a refusal to act, of which there is nothing to lessen or to lift', async () => {
+      const { store, topics, appeal, decide, told } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      const action = { subjectId: 'p', what: 'none', source: 'notice', by: 'rules', since: at(3), at: at(9) }
+      await topics.send('actions', 'p', { id: 'a1', verdictId: 'rumor~p~r1', ...action }, 9)
+      await appeal('n1', 60, { by: 'notifier', actionId: 'a1', objectsTo: 'measure' })
+      await decide('ann', 70, 2, 'rumor', ['n1'], 'lessen')
+      expect([await told(), await store.reversals(9)]).toMatchObject([[{ id: 'n1', outcome: 'upheld' }], []])
+    })
+
     it('waits for the verdict that it names, and is unknown where none comes', async () => {
       const { store, topics, appeal, told, waits } = await start()
       await appeal('e1', 60)
