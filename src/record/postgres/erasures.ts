@@ -391,9 +391,10 @@ export async function strip(writing: WritingStep, id: string): Promise<void> {
   )
   // A verdict that a withdrawal published again has the same words.
   const rulings = await sql.rows<{ doc: number; id: string }>(
-    'SELECT doc, id FROM rulings WHERE s = ? AND erased = 0 AND (id = ? OR restores = ?)',
-    of?.s ?? null,
+    `SELECT doc, id FROM rulings WHERE id = ? AND erased = 0
+     UNION SELECT doc, id FROM rulings WHERE s = ? AND restores = ? AND erased = 0`,
     id,
+    of?.s ?? null,
     id,
   )
   for (const ruling of rulings) {

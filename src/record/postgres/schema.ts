@@ -24,6 +24,7 @@ const INDEXES = `${reviewIndexes('decider')}
   CREATE INDEX IF NOT EXISTS rulings_labelled ON rulings (protocol, label, doc);
   CREATE INDEX IF NOT EXISTS subjects_comments ON subjects (tenant, id text_pattern_ops) WHERE kind = 'comment';
   CREATE INDEX IF NOT EXISTS rulings_filtered ON rulings (doc, standing, tenant, protocol, label, degraded, decided_at);
+  CREATE INDEX IF NOT EXISTS rulings_restored ON rulings (s, restores) WHERE restores IS NOT NULL;
   CREATE INDEX IF NOT EXISTS said_kind ON said (s, protocol, said, at, n);
   CREATE INDEX IF NOT EXISTS said_asked ON said (s, protocol, verdict, why, at, n) WHERE said = 'review';
   CREATE INDEX IF NOT EXISTS said_opinions ON said (s, protocol, against, at, n) WHERE said = 'decision' AND opinion <> 0;

@@ -12,11 +12,16 @@ import { commentsGone } from './deleted-comments.ts'
 import type { DrawLedger } from './draws.ts'
 import type { FreeSpace } from './free-space.ts'
 import type { QueueTable } from './review-queue.ts'
+import { RESTORED } from './schema.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
 import { forgetWritten } from './written.ts'
 
 const QUOTED = 'INSERT INTO quotes VALUES (?, ?, ?, ?) ON CONFLICT (tenant, post, reply) DO UPDATE SET at = excluded.at'
+
+/** A verdict, and those by which a withdrawal published it again: they have the same words. Each is looked up, however many its subject has. */
+export const WITH_ITS_WORDS = `SELECT doc, id, json FROM rulings WHERE id = ? AND erased = 0
+  UNION SELECT doc, id, json FROM rulings WHERE s = ? AND ${RESTORED} = ? AND erased = 0`
 
 /** Subjects, and what of them is erased: from the rows, the index and the log. */
 export class RecordErasures {
@@ -273,11 +278,10 @@ export class RecordErasures {
       id,
       id,
     )?.s
-    // A verdict that a withdrawal published again has the same words.
     for (const { doc, id: own, json } of this.#sql.all<{ doc: number; id: string; json: string }>(
-      `SELECT doc, id, json FROM rulings WHERE s = ? AND erased = 0 AND (id = ? OR json_extract(json, '$.restored.from') = ?)`,
-      s ?? null,
+      WITH_ITS_WORDS,
       id,
+      s ?? null,
       id,
     )) {
       this.#texts.unindex(doc)

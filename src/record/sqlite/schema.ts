@@ -24,12 +24,15 @@ export const FILTERED_BY_TENANT = 'rulings_filtered_by_tenant'
 /** Rows of `said` that are opinions, and those with the key of a golden item, as indexes have them. */
 export const IS_OPINION = "said.said = 'decision' AND json_extract(said.json, '$.opinion')"
 export const GOLDEN = "said.said = 'decision' AND json_extract(said.json, '$.golden') = 'key'"
+/** Which verdict a withdrawal published again, of the few of which one did. */
+export const RESTORED = "json_extract(json, '$.restored.from')"
 /** An index names no table. */
 const bare = (condition: string) => condition.replaceAll('said.said', 'said').replaceAll('said.json', 'json')
 const INDEXES = `${reviewIndexes("json_extract(json, '$.decision.by')")}
   CREATE INDEX IF NOT EXISTS rulings_protocol ON rulings (protocol);
   CREATE INDEX IF NOT EXISTS ${FILTERED} ON rulings (doc, standing, tenant, protocol, label, degraded, decided_at);
   CREATE INDEX IF NOT EXISTS ${FILTERED_BY_TENANT} ON rulings (tenant, doc, standing, protocol, label, degraded, decided_at);
+  CREATE INDEX IF NOT EXISTS rulings_restored ON rulings (s, ${RESTORED}) WHERE ${RESTORED} IS NOT NULL;
   DROP INDEX IF EXISTS rulings_tenant;
   CREATE INDEX IF NOT EXISTS said_kind ON said (s, protocol, said, at);
   CREATE INDEX IF NOT EXISTS said_asked ON said (s, protocol, json_extract(json, '$.verdict'), json_extract(json, '$.why'), at, n)
