@@ -12,6 +12,7 @@ const taken = z.object({
   ground: z.string().optional().catch(undefined),
   clause: z.string().optional().catch(undefined),
   automated: z.boolean().optional().catch(undefined),
+  until: z.string().optional().catch(undefined),
 })
 
 const request = z.object({ why: z.enum(['reversal', 'measure']), action: z.string(), measure: z.string().optional() })
@@ -49,7 +50,13 @@ export function actionsSection(
     protocol,
     name,
     asks,
-  }: { readonly protocol: string; readonly name: string; readonly asks: 'reversal' | 'measure' | null },
+    now,
+  }: {
+    readonly protocol: string
+    readonly name: string
+    readonly asks: 'reversal' | 'measure' | null
+    readonly now: number
+  },
 ): TemplatePart {
   const own = said.filter((one) => one.said === 'action' && (one.protocol === protocol || one.protocol === ''))
   if (own.length === 0) return NOTHING
@@ -57,9 +64,10 @@ export function actionsSection(
   const asked = new Map(said.flatMap(askedOf))
   const state = ({ label, message }: RecordedWord): TemplatePart => {
     if (label === NOTHING_DONE) return NOTHING
-    const { id = '' } = taken.safeParse(message).data ?? {}
+    const { id = '', until = '' } = taken.safeParse(message).data ?? {}
     const at = over.get(id)
     if (at !== undefined) return html` ${TEXTS.over} ${moment(at)}.`
+    if (Date.parse(until) <= now) return html` ${TEXTS.ended} ${moment(Date.parse(until))}.`
     const toChange = asked.get(id)
     return html` <strong>${TEXTS.inForce}</strong>${toChange === undefined ? NOTHING : html` ${entryOf(TEXTS.asked, toChange.what) ?? ''} ${moment(toChange.at)}.`}`
   }

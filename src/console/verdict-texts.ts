@@ -253,6 +253,7 @@ export const VERDICT_TEXTS = {
     statement: 'Statement of reasons',
     inForce: 'In force.',
     over: 'Taken back',
+    ended: 'It ended',
     asked: {
       reversal: 'It is to be taken back: asked for',
       lift: 'It is to be taken back, by the answer to an appeal: asked for',

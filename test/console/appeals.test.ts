@@ -286,8 +286,10 @@ it('what waits and what was done is said where somebody answers; an answer that 
   const done = { id: 'act-1', subjectId: 'p', verdictId: 'hate~p~r1', what: 'remove', ground: 'terms', automated: true }
   const by = { source: 'own-initiative', by: 'rules', since: at(20), at: at(20) }
   await console.topics.send('actions', 'p', { ...done, ...by }, 20)
+  await console.topics.send('actions', 'p', { ...done, id: 'act-0', ...by, until: at(30) }, 20)
   const own = { id: 'e1', actionId: 'act-1', by: 'author', text: 'I quoted', contact: 'case 4711', at: at(60) }
   await console.topics.send('appeals', 'e1', own, 60)
+  console.pass(Date.parse(at(100)))
 
   const enter = async (name: string) => {
     const cookie = `gavel-console-8421=${console.sessions.open({ by: name, grants: [{ role: 'moderator' }] })}`
@@ -305,7 +307,7 @@ it('what waits and what was done is said where somebody answers; an answer that 
   const page = await ben.page(item)
   const text = (html: string) => html.replaceAll(/<[^>]+>/g, '')
   expect(text(page)).toContain('rules (a rule, no person) did something about it: remove (act-1, terms).')
-  expect(text(page)).toContain('In force.')
+  expect(text(page).match(/In force\.|It ended/g)).toEqual(['In force.', 'It ended'])
   expect(text(page)).toContain('The author appealed (e1)')
   // The machines' reasons are as covered there as they are beside the post.
   expect(page.split('Hurtful words.').slice(0, -1)).not.toHaveLength(0)
