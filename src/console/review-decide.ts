@@ -109,10 +109,19 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   const done = { said: 'done', ...(isUnseen ? { of: item.verdict } : {}), ...answers, ...rest.done } as const
   if (rest.missed.length > 0) return notAll(rest.missed, session, only)
   for (const { verdict } of ofPost) {
-    const [own] = await desk.own(verdict, session)
-    if (own !== undefined) return { to: link('/review/item', { id: own.verdict, ...done, only }) }
+    const left = await desk.own(verdict, session)
+    const [further] = left
+    if (further === undefined) continue
+    if (fits(further, only)) return { to: link('/review/item', { id: further.verdict, ...done, only }) }
+    await desk.giveBack(left, session)
+    break
   }
   return desk.next(session, { done, only })
+}
+
+/** Whether a further part of the post comes before the next one: who answers appeals goes on to the next of these. */
+function fits({ reasons }: ReviewItem, only: string): boolean {
+  return new URLSearchParams(only).get('reason') !== 'appealed' || reasons.includes('appealed')
 }
 
 /** Why this reason can't overrule a label; null if it can. */

@@ -210,7 +210,7 @@ function card(post: ReviewPost, parts: ListParts): SafeMarkup {
     return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)}${parts.appealed.get(item.verdict) ?? NOTHING}${isBlind(item) && hasSeen(item) ? TEXTS.review.seenBefore : ''} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session, only)}</li>`
   })
   return html`<li class="row" tabindex="-1" id="${placeOf(post.items[0]?.verdict ?? '')}">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${decidedOf(post, parts.current)}${assigneeOf(post)}${post.assignee !== null && assignable !== null && mayHandOver(post, session) ? button('/review/assign', TEXTS.review.unassign, { session, id: post.items[0]?.verdict ?? '', only }) : NOTHING}
-${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't' })}${assignable !== null && mayAssign(post, session) ? assignForm(post, { session, only, names: reviewersOf(post.subject.tenant) }) : NOTHING}</li>`
+${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't', only })}${assignable !== null && mayAssign(post, session) ? assignForm(post, { session, only, names: reviewersOf(post.subject.tenant) }) : NOTHING}</li>`
 }
 
 /** By which protocols a person has decided on it already: not what, since another part may be judged blindly. */
@@ -275,7 +275,7 @@ export function takenBy(item: PostItem, session: Session, only: string): Templat
   if (mayTake === 'own') return html`<p class="faint">${TEXTS.review.ownHere}</p>`
   if (mayTake === 'assigned') return html`<p class="faint">${TEXTS.review.assignedHere}</p>`
   if (reservation === null || mayTake !== 'taken')
-    return mayTake === 'yes' ? button('/review/take', TEXTS.review.take, { session, id: item.verdict }) : NOTHING
+    return mayTake === 'yes' ? button('/review/take', TEXTS.review.take, { session, id: item.verdict, only }) : NOTHING
   const says = html`<p class="faint">${TEXTS.review.takenBy} ${words(shown(reservation.by, 60))}, ${TEXTS.review.until} ${moment(reservation.until)}</p>`
   if (!may(session.grants, 'overrule', subject.tenant)) return says
   return html`${says}${button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict, only })}`

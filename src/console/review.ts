@@ -111,7 +111,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
         const reserved = await desk.take(idIn(asked.form), asked.session)
         if (reserved.outcome !== 'reserved')
           return { to: link('/review', { said: reserved.outcome === 'many' ? 'many' : 'gone' }) }
-        return { to: link('/review/item', { id: reserved.item.verdict }) }
+        return { to: link('/review/item', { id: reserved.item.verdict, only: asked.form.get('only') ?? '' }) }
       },
     },
     {

@@ -143,6 +143,47 @@ it('asks of a refusal to act nothing that is to become of it: the label alone an
   ])
 })
 
+it('who answers appeals goes on to the next appeal; what else waits of the post is given back, and the list is kept', async () => {
+  const decided: DecisionMessage[] = []
+  const console = await aConsole({
+    async decide(decision) {
+      decided.push(decision)
+      return { of: '0@0', decided: { outcome: 'stands', verdict: `rumor~${decision.subjectId}~r2` } }
+    },
+  })
+  for (const subjectId of ['p', 'q']) {
+    await console.judged({ verdict: { subjectId, label: 'rumor', decidedBy: 'consensus' } })
+    const own = {
+      id: `of ${subjectId}`,
+      verdictId: `rumor~${subjectId}~r1`,
+      by: 'author',
+      text: 'No',
+      contact: subjectId,
+    }
+    await console.topics.send('appeals', own.id, { ...own, at: at(60) }, 60)
+  }
+  await console.judged({ verdict: { subjectId: 'p', protocol: 'hate', label: null, decidedBy: 'none' } })
+  const cookie = `gavel-console-8421=${console.sessions.open({ by: 'ben', grants: [{ role: 'moderator' }] })}`
+  const read = async (path: string) => (await console.page(path, cookie)).text
+  const list = await read('/review?reason=appealed&order=oldest')
+  const token = tokenIn(list)
+  const [, take = ''] = list.split('action="/review/take"')
+  const only = /name="only" value="([^"]+)"/.exec(take.split('</form>')[0] ?? '')?.[1]?.replaceAll('&amp;', '&') ?? ''
+  expect(only).toBe('reason=appealed&order=oldest')
+  const to = async (path: string, fields: Record<string, string>) =>
+    (await console.post(path, { token, ...fields }, { cookie })).headers.get('location') ?? ''
+  const item = await to('/review/take', { id: 'rumor~p~r1', only })
+  expect(new URLSearchParams(item.split('?')[1]).get('only')).toBe(only)
+  const form = { id: 'rumor~p~r1', appeal: 'of p', label: 'rumor', code: 'fits', only }
+  const next = await to('/review/decide', form)
+  expect(decided).toMatchObject([{ subjectId: 'p', appeals: ['of p'] }])
+  expect(new URLSearchParams(next.split('?')[1]).get('id')).toBe('rumor~q~r1')
+  const cay = `gavel-console-8421=${console.sessions.open({ by: 'cay', grants: [{ role: 'moderator' }] })}`
+  const hers = tokenIn((await console.page('/health', cay)).text)
+  const taken = await console.post('/review/take', { token: hers, id: 'hate~p~r1' }, { cookie: cay })
+  expect(taken.headers.get('location')).toContain('/review/item')
+})
+
 const RULED: HeardRuling = { label: 'non-rumor', rationale: `They say: ${HOSTILE}`, questions: 3, degraded: [] }
 
 /** An appeal that ben has taken, and what he sends of it. */
