@@ -237,13 +237,17 @@ function lacking(
   return chosen === undefined ? TEXTS.review.needsReason : TEXTS.review.needsOwn(chosen.says)
 }
 
-/** What a form has; the button that confirms names the label, and gives the first reason for keeping it where none is chosen. */
+/**
+ * What a form has; the button that confirms names the label, and gives the first reason for keeping it where none is chosen: not for an
+ * appeal, whose answer has the reason that a person chose.
+ */
 function filledIn(form: URLSearchParams, codes: ReasonCodes): FilledForm {
   const [why, code] = [(form.get('why') ?? '').trim(), form.get('code') ?? '']
   const [clauses, heard] = [clausesTicked(form), form.get('heard') ?? '']
   const more = { why, clauses, heard, measure: form.get('measure') ?? '' }
   const confirmed = form.get('confirm')
   if (confirmed === null) return { label: form.get('label') ?? '', code, ...more }
+  if (form.has('appeal')) return { label: confirmed, code, ...more }
   const keeps = codes.filter(({ confirms }) => confirms).map((one) => one.code)
   return { label: confirmed, code: keeps.includes(code) ? code : (keeps[0] ?? ''), ...more }
 }

@@ -184,6 +184,33 @@ it('who answers appeals goes on to the next appeal; what else waits of the post 
   expect(taken.headers.get('location')).toContain('/review/item')
 })
 
+it('no key answers an appeal with a reason that nobody chose', async () => {
+  const decided: DecisionMessage[] = []
+  const console = await aConsole({
+    async decide(decision) {
+      decided.push(decision)
+      return { of: '0@0', decided: { outcome: 'stands', verdict: 'rumor~p~r2' } }
+    },
+  })
+  await console.judged({ verdict: { label: 'rumor', decidedBy: 'consensus' } })
+  const own = { id: 'e1', verdictId: 'rumor~p~r1', by: 'author', text: 'No', contact: 'c', at: at(60) }
+  await console.topics.send('appeals', 'e1', own, 60)
+  const cookie = `gavel-console-8421=${console.sessions.open({ by: 'ben', grants: [{ role: 'moderator' }] })}`
+  const token = tokenIn((await console.page('/health', cookie)).text)
+  await console.post('/review/take', { token, id: 'rumor~p~r1' }, { cookie })
+  const page = (await console.page('/review/item?id=rumor~p~r1', cookie)).text
+  const form = page.split('action="/review/decide"')[1]?.split('</form>')[0] ?? ''
+  expect([form.includes('name="confirm"'), / checked/.test(form), /autofocus/.test(page)]).toEqual([true, false, false])
+  const carried = /name="carried" value="([^"]+)"/.exec(form)?.[1] ?? ''
+  const appeal = /name="appeal" value="([^"]+)"/.exec(form)?.[1] ?? ''
+  const confirm = (once: string, more: Record<string, string> = {}) =>
+    console.post('/review/decide', { token, carried, appeal, once, confirm: 'rumor', ...more }, { cookie })
+  const refused = await confirm('a')
+  expect([refused.status, decided]).toEqual([409, []])
+  await confirm('b', { code: 'context' })
+  expect(decided).toMatchObject([{ label: 'rumor', code: 'context', appeals: ['e1'] }])
+})
+
 const RULED: HeardRuling = { label: 'non-rumor', rationale: `They say: ${HOSTILE}`, questions: 3, degraded: [] }
 
 /** An appeal that ben has taken, and what he sends of it. */
