@@ -312,7 +312,7 @@ async function noticeOf(
   const says = notice(query.get('said'), more.filter((one) => one !== '').join(' '))
   const last = decided.lastOf(session.by)
   if (answers === 0 || last === undefined) return says
-  return html`${says}<p><a href="${link('/verdict', { id: last.verdict })}">${TEXTS.review.appeals.became}</a></p>`
+  return html`${says}<p><a href="${link('/verdict', { id: last.verdict })}#timeline">${TEXTS.review.appeals.became}</a></p>`
 }
 
 /** What they decided last, where an address says that they did, and whether it is the same post that follows. */

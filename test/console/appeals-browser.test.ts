@@ -1,4 +1,8 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ownFolder } from '../support/own-folder.ts'
+import { completedMap } from '../support/own-map.ts'
 import { aBrowser, barriersOn, SIZES, watchedPage } from './browser.ts'
 import { servedQueue } from './served-queue.ts'
 
@@ -10,7 +14,13 @@ afterAll(() => browser?.close())
 
 it('an appeal is read and answered by keys, beside the ruling that it is against, without barriers at either size', async (context) => {
   if (browser === null) return context.skip('no browser: see above')
-  const console = await servedQueue({ GAVEL_REVIEW_BLIND_SHARE: '0', GAVEL_REVIEW_AUDIT_SHARE: '0' })
+  const map = join(ownFolder('own-map'), 'map.yaml')
+  writeFileSync(map, `${completedMap()}furtherRedress: { en: 'Go to court.', de: 'Vor Gericht.' }\n`)
+  const console = await servedQueue({
+    GAVEL_REVIEW_BLIND_SHARE: '0',
+    GAVEL_REVIEW_AUDIT_SHARE: '0',
+    GAVEL_REVIEW_STATEMENTS: map,
+  })
   try {
     const said = { by: 'author', text: 'العبارة اقتباس. <img src=x onerror=alert(1)>', contact: 'case 1' }
     for (const id of ['p', 'q']) {
@@ -47,6 +57,16 @@ it('an appeal is read and answered by keys, beside the ruling that it is against
     await page.keyboard.press('Control+Enter')
     await page.waitForURL((url) => url.href !== before)
     expect(console.decided).toMatchObject([{ code: 'context', appeals: [expect.stringMatching(/^of [pq]$/)] }])
+    // From there the letter is two steps away, each of which stands where the one before leads.
+    await page.getByRole('link', { name: 'The outcome, and the answer in words' }).click()
+    await page.waitForURL('**/verdict?*')
+    const outcome = page.getByText('A person answered: the verdict was changed.')
+    await outcome.waitFor()
+    expect((await outcome.boundingBox())?.y).toBeLessThan(SIZES.phone.height)
+    await outcome.getByRole('link', { name: 'The answer in words' }).click()
+    await page.getByText('The context changes what it means.').waitFor()
+    expect(await page.locator('pre').textContent()).not.toContain('it quotes a song')
+    expect(await barriersOn(page)).toEqual([])
     expect(wrong).toEqual([])
   } finally {
     await console.close()

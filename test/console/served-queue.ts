@@ -44,6 +44,8 @@ export async function servedQueue(env: Record<string, string> = {}) {
           const last = Math.max(0, ...own.map(({ verdict }) => verdict.revision))
           if (last !== against) return { of: '0@1', decided: { outcome: 'late', last } }
           decided.push(message)
+          const of = `0@${topics.ends.get('decisions') ?? 0}`
+          await topics.send('decisions', subjectId, { ...message, at: at(2) }, 120)
           const verdict = aVerdict(at(2), {
             subjectId,
             protocol,
@@ -51,10 +53,10 @@ export async function servedQueue(env: Record<string, string> = {}) {
             decidedBy: 'human',
             rationale: why,
             label,
-            decision: { by, against: null, of: '0@1' },
+            decision: { by, against: null, of },
           })
           await topics.send('verdicts', subjectId, verdict, 120)
-          return { of: '0@1', decided: { outcome: 'stands', verdict: verdict.id } }
+          return { of, decided: { outcome: 'stands', verdict: verdict.id } }
         },
       },
     }),
