@@ -1,4 +1,5 @@
 import { tenantsOf } from '../contracts/facts/person-roles.ts'
+import { APPEALS_AT } from './decision-form.ts'
 import { type SmallFigure, smallFigure } from './figures.ts'
 import { usd } from './notes.ts'
 import type { Page } from './page.ts'
@@ -53,6 +54,13 @@ interface WaitingLine {
   readonly runbook: string
 }
 
+/** How much waits for people, of it for the answer to an appeal, and since when the first of these does. */
+interface WaitingForPeople {
+  readonly all: number
+  readonly appealed: number
+  readonly oldest: number | null
+}
+
 /** From then on somebody should look at why something waits, in s. */
 const LONG_SECONDS = 60
 
@@ -62,8 +70,8 @@ export function healthPage(parts: {
   /** What the dashboards show first, until now. */
   figures: (now: ServiceStatus) => readonly SmallFigure[]
   runbook: (name: string) => readonly string[]
-  /** How many verdicts wait for people, and of these for the answer to an appeal; null where nobody decides here. */
-  forPeople: (() => Promise<{ readonly all: number; readonly appealed: number }>) | null
+  /** How many verdicts wait for people; null where nobody decides here. */
+  forPeople: (() => Promise<WaitingForPeople>) | null
 }): Page {
   return {
     method: 'GET',
@@ -92,7 +100,7 @@ ${
 <section aria-labelledby="figures"><h2 id="figures">${TEXTS.health.hour}</h2><div class="small-figures">${parts.figures(now).map(smallFigure)}</div></section>
 <h2>${TEXTS.health.waits}</h2>
 ${waitsTable(waits)}
-${when(waiting, ({ all, appealed }) => html`<p>${TEXTS.health.forPeople(all)}${all === 0 ? NOTHING : html` <a href="/review">${TEXTS.review.title}</a>`}${appealed === 0 ? NOTHING : html` ${TEXTS.health.appealed(appealed)} <a href="/review?reason=appealed">${TEXTS.health.appeals}</a>`}</p>`)}
+${when(waiting, ({ all, appealed, oldest }) => html`<p>${TEXTS.health.forPeople(all)}${all === 0 ? NOTHING : html` <a href="/review">${TEXTS.review.title}</a>`}${appealed === 0 ? NOTHING : html` ${TEXTS.health.appealed(appealed)} <a href="${APPEALS_AT}">${TEXTS.health.appeals}</a>${when(oldest, (since) => html`, ${TEXTS.review.oldest} ${moment(since)}`)}`}</p>`)}
 ${now.replicas.length === 0 ? NOTHING : html`<h2>${TEXTS.health.runs}</h2>${runsTable(now.replicas)}`}`
     : html`<p>${TEXTS.health.ofOperators}</p>`
 }

@@ -32,6 +32,10 @@ it('an appeal is read and answered by keys, beside the ruling that it is against
     await page.goto(console.link)
     await page.getByRole('button', { name: 'Sign in here' }).click()
     await page.waitForURL('**/live')
+    await page.goto(`${console.own}/health`)
+    // Since the appeals came, at 120 s, and not since the verdicts.
+    const count = page.getByText('2 of them were appealed against:')
+    expect(await count.locator('time').getAttribute('datetime')).toBe('2026-03-01T00:02:00.000Z')
     await page.goto(`${console.own}/review`)
     await page.keyboard.press('n')
     await page.waitForURL('**/review/item*')

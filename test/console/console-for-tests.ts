@@ -275,7 +275,7 @@ export async function aConsole({
     agreementPostsPage({ queue: auditedQueue(record.review), kinds, blinds, disturbing, clock: () => now }),
     decisionsPage({ queue: auditedQueue(record.review), kinds, blinds, clock: () => now }),
     healthPage({
-      forPeople: async () => ({ all: waiting, appealed }),
+      forPeople: async () => ({ all: waiting, appealed, oldest: appealed === 0 ? null : now - 3_600_000 }),
       readStatus,
       figures: (status) => history.figures(status),
       runbook: (name) => (name === '' ? [] : [`look at ${name}`]),

@@ -50,7 +50,7 @@ import type { LoadImage } from '../../contracts/ports/images.ts'
 import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
 import type { Report } from '../../contracts/ports/report.ts'
-import type { QueueFilter, ReviewQueue } from '../../contracts/ports/review.ts'
+import type { ReviewQueue } from '../../contracts/ports/review.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import type { TrialDesk } from '../../contracts/ports/trials.ts'
 import { serveDoor } from '../../door/server/door-server.ts'
@@ -247,10 +247,16 @@ export function consolePart(
   })
 }
 
-/** How much waits for people. */
-function waitingIn(queue: Pick<ReviewQueue, 'list'>, clock: Clock) {
-  const waiting = async (filter: QueueFilter) => (await queue.list(filter, 1, clock())).waiting
-  return async () => ({ all: await waiting({}), appealed: await waiting({ reason: 'appealed' }) })
+/** How much waits for people, and the oldest of what was appealed against. */
+function waitingIn(
+  queue: Pick<ReviewQueue, 'list'>,
+  clock: Clock,
+): NonNullable<Parameters<typeof healthPage>[0]['forPeople']> {
+  return async () => {
+    const { waiting: all } = await queue.list({}, 1, clock())
+    const { waiting: appealed, items } = await queue.list({ reason: 'appealed', order: 'oldest' }, 1, clock())
+    return { all, appealed, oldest: items[0]?.since ?? null }
+  }
 }
 
 /** Until when appeals are to be answered, and what has them heard by the models: null where the settings say never, or nothing can. */
