@@ -103,6 +103,7 @@ it('each appeal has one outcome, or waits, whichever topic is read first; the sa
 it('of a flood no more is looked at than is taken, however much of it there is', () => {
   const db = new DatabaseSync(':memory:')
   db.exec(APPEALS)
+  db.exec('CREATE TABLE said (id TEXT NOT NULL UNIQUE, said TEXT NOT NULL, label TEXT)')
   const entry = { what: 'appeal', tenant: 't', id: 'x', subject: { tenant: 't', postId: 'p', kind: 'post' } } as const
   const bounds = boundsOn(
     { ...entry, protocol: '', against: null, side: 'notifier', party: 'a', at: 1e9, json: '' },
