@@ -16,6 +16,8 @@ const ENDED = "outcome IS NOT NULL AND outcome <> 'too-many'"
 const FLOOD = "outcome = 'too-many'"
 /** Those that ended and are to be told, in words by which no index of all of a tenant is read. */
 const TO_TELL = "outcome IS NOT NULL AND NOT (outcome = 'too-many')"
+/** Superseded, and not told yet: an action that is unread may be in force. */
+const TO_REOPEN = "outcome = 'superseded' AND told = 0"
 /** Nothing was ever known of them: withdrawals of what never came, and messages that are no appeal. */
 const OF_NOTHING = "s IS NULL AND outcome IN ('withdrawn', 'invalid', 'unknown')"
 /** People have answered them, and nothing says what they are about. */
@@ -39,6 +41,7 @@ export const APPEALS = `
   DROP INDEX IF EXISTS appeals_untold;
   CREATE INDEX IF NOT EXISTS appeals_to_tell ON appeals (tenant, put_at, ended_at, id) WHERE told < 1 AND ${TO_TELL};
   CREATE INDEX IF NOT EXISTS appeals_untold_flood ON appeals (tenant, put_at, ended_at, id) WHERE told < 1 AND ${FLOOD};
+  CREATE INDEX IF NOT EXISTS appeals_to_reopen ON appeals (s) WHERE ${TO_REOPEN};
   DROP INDEX IF EXISTS appeals_unjudged;
   CREATE INDEX IF NOT EXISTS appeals_unjoined ON appeals (against) WHERE coalesce(number, 0) = 0 AND ${COUNTS};
   CREATE INDEX IF NOT EXISTS appeals_of_party ON appeals (tenant, party, at) WHERE ${COUNTS};
@@ -284,6 +287,10 @@ export const ABOUT_ACTION = `SELECT tenant, kind, subjects.id AS "postId", said.
 export const WAITING_FOR_ACTION = `SELECT tenant, id, at FROM appeals WHERE against = ? AND coalesce(number, 0) = 0
   AND ${COUNTS} AND s <> ?`
 
+/** An action has come: what was superseded on its subject, and was not told, is looked at again. */
+export const REOPENED = `UPDATE appeals SET number = NULL, label = NULL, outcome = NULL, verdict = NULL, ended_at = NULL
+  WHERE s = ? AND ${TO_REOPEN} RETURNING id`
+
 /** Puts one of them on the subject of its action, with its words. */
 export function joinedAppeal(
   { tenant, id }: { readonly tenant: string; readonly id: string },
@@ -302,11 +309,14 @@ const untold = (which: string) =>
     columns: `tenant, id, protocol, number, label, outcome, verdict, answer, code, earlier, ended_at, told,
       (SELECT kind FROM subjects WHERE subjects.s = appeals.s) AS kind, (SELECT subjects.id FROM subjects WHERE subjects.s = appeals.s) AS subject`,
     listed: `told < 1 AND ${which}`,
-    due: 'put_at <= ?',
+    due: "put_at <= ? AND (outcome <> 'superseded' OR at < ?)",
     order: 'put_at, ended_at, id',
   })
 
-/** Outcomes that are not on their topic yet, and that nobody has sent lately; those of a flood after all others. The value: now. */
+/**
+ * Outcomes that are not on their topic yet, and that nobody has sent lately; those of a flood after all others. The values: now, and
+ * until when all is read: before, what was done may be unread that one is against which was superseded.
+ */
 export const UNTOLD_APPEALS = [untold(TO_TELL), untold(FLOOD)] as const
 
 /** Whether the verdict that answered an appeal was withdrawn: while it is in force no machine's takes its place. */

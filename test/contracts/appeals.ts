@@ -326,6 +326,31 @@ export function appealsContract(
       expect((await told()).map(({ id, outcome }) => [id, outcome])).toEqual([['q1', 'superseded']])
     })
 
+    it('is superseded only once all is read that was done before it: where something was, a person answers', async () => {
+      const { store, topics, appeal, decide, told, waits } = await start()
+      for (const subjectId of ['p', 'q']) {
+        const own = { decidedBy: 'consensus', subjectId } as const
+        await topics.judged({ ...own, label: 'rumor' }, 'The bridge is closed')
+        await topics.judged({ ...own, label: 'non-rumor', revision: 2, seconds: 5 }, 'x')
+        await appeal(`of ${subjectId}`, 60, { verdictId: `rumor~${subjectId}~r1` })
+      }
+      expect(await store.untoldAppeals(T0 + DAY, 9, T0 + 60_000)).toEqual([])
+      const action = { subjectId: 'p', verdictId: 'rumor~p~r1', what: 'remove', source: 'notice', by: 'rules' }
+      await topics.send('actions', 'p', { id: 'a1', ...action, since: at(3), at: at(3) }, 3)
+      expect(await waits()).toEqual(['rumor~p~r2 appealed'])
+      expect(await told()).toMatchObject([{ id: 'of q', outcome: 'superseded', verdict: 'rumor~q~r2' }])
+      // What comes after it was told changes nothing.
+      await topics.send(
+        'actions',
+        'q',
+        { id: 'a2', ...action, subjectId: 'q', verdictId: 'rumor~q~r1', since: at(3), at: at(3) },
+        3,
+      )
+      expect(await store.appeals('default', { id: 'of q' })).toMatchObject([{ outcome: { outcome: 'superseded' } }])
+      await decide('ann', 70, 3, 'non-rumor', ['of p'])
+      expect(await told()).toMatchObject([{ id: 'of p', outcome: 'reversed' }])
+    })
+
     it('goes to a person where what was done by the label before is in force, and is against that label', async () => {
       const { topics, appeal, decide, told, waits } = await start()
       const acts = (id: string, more: object) =>

@@ -9,6 +9,7 @@ import {
   joinedAppeal,
   OF_SUBJECT,
   OPEN_APPEALS,
+  REOPENED,
   takenAppeal,
   UNTOLD_APPEALS,
   WAITING_FOR_ACTION,
@@ -142,8 +143,9 @@ it('of a flood no more is looked at than is taken, however much of it there is',
   // The action's message may come again and again.
   expect(waiting()).toEqual([])
   expect(planOf(ANY_WAITS, 1)).toEqual(['appeals_waiting'])
+  expect(planOf(REOPENED, 1)).toEqual(['appeals_to_reopen'])
   // Each second: of those that were told none is looked at.
-  const due = planOf(UNTOLD_APPEALS[0].tenants, 1, 1).filter((index) => index.startsWith('appeals_'))
+  const due = planOf(UNTOLD_APPEALS[0].tenants, 1, 1, 1).filter((index) => index.startsWith('appeals_'))
   expect(new Set(due)).toEqual(new Set(['appeals_to_tell']))
   expect(planOf(ANSWERS_OF_OPEN, 1, 1, 500)).toContain('appeals_waiting')
   expect(planOf(OPEN_APPEALS, 1)).toEqual(['appeals_open', 'appeals_of_no_subject'])

@@ -96,7 +96,7 @@ export function recordPart(
     const audits = laneAudits({ lanes: () => lanesOf(protocols), queue, store, threads: redis.threads, clock, report })
     loops.start('record lanes', COUNT_MS, sparingly(clock, audits))
     loops.start('record appeals', TIDY_MS, async () => {
-      const untold = await store.untoldAppeals(clock(), MOST_TOLD)
+      const untold = await store.untoldAppeals(clock(), MOST_TOLD, consumer.readUntil())
       if (untold.length === 0) return
       await redis.outbox.putAppealOutcomes(untold.map(({ outcome }) => outcome))
       report('appeals:ended', { outcomes: untold.flatMap(({ outcome, isNew }) => (isNew ? [outcome] : [])) })

@@ -508,9 +508,10 @@ export interface RecordStore extends RecordReader {
   hasDependents(tenant: string): Promise<boolean>
   /**
    * Outcomes of appeals that are not on their topic, the oldest first, those of a flood last; each is given out again after a while that
-   * doubles up to hours, until it is there.
+   * doubles up to hours, until it is there. `readUntil`: all that was sent before this time is read; absent: all. None was superseded that
+   * came later: what was done about its subject may be unread.
    */
-  untoldAppeals(now: number, most: number): Promise<readonly UntoldAppeal[]>
+  untoldAppeals(now: number, most: number, readUntil?: number): Promise<readonly UntoldAppeal[]>
   /** How many appeals wait for somebody, and since when the oldest of them, ms since 1970; `overdue`: since this time or an earlier one. */
   openAppeals(dueSince: number): Promise<OpenAppeals>
   /** Actions whose reversal is to be asked for, until that is settled. */

@@ -12,6 +12,7 @@ import {
   OF_SUBJECT,
   OPEN_APPEALS,
   partiesOn,
+  REOPENED,
   rulingsOn,
   sentAppeal,
   tidiedAppeals,
@@ -66,7 +67,8 @@ export async function joinAction(
     await runAll(sql, joinedAppeal(one, subject.s, protocol))
     if (!(await isThere(sql, subject, one.at))) erased.push(appealNoteId(one.tenant, one.id))
   }
-  if (waiting.length > 0) touch(writing, subject.s, protocol)
+  const reopened = await sql.rows(REOPENED, subject.s)
+  if (reopened.length + waiting.length > 0) touch(writing, subject.s, protocol)
   return erased
 }
 
@@ -108,14 +110,17 @@ export async function tidyAppeals({ sql }: WritingStep, of: Parameters<typeof ti
 /** What is told of appeals, and counted of them. */
 export function appealReads(db: Database) {
   return {
-    untoldAppeals: (now: number, most: number): Promise<UntoldAppeal[]> =>
+    untoldAppeals: (now: number, most: number, readUntil = Number.MAX_SAFE_INTEGER): Promise<UntoldAppeal[]> =>
       db.transaction(async (sql) => {
         const untold: AppealOutcomeRow[] = []
         for (const { tenants, of } of UNTOLD_APPEALS) {
           const left = most - untold.length
           // Of processes that ask at a time one has them.
-          const some = await inTurnLater(left, await sql.rows<WaitingTenant>(tenants, now, left), (tenant, share) =>
-            sql.rows<AppealOutcomeRow>(`${of} FOR UPDATE OF appeals SKIP LOCKED`, tenant, now, share),
+          const some = await inTurnLater(
+            left,
+            await sql.rows<WaitingTenant>(tenants, now, readUntil, left),
+            (tenant, share) =>
+              sql.rows<AppealOutcomeRow>(`${of} FOR UPDATE OF appeals SKIP LOCKED`, tenant, now, readUntil, share),
           )
           untold.push(...some)
         }

@@ -19,6 +19,7 @@ import {
   OF_SUBJECT,
   OPEN_APPEALS,
   partiesOn,
+  REOPENED,
   rulingsOn,
   SUBJECT_OF_APPEAL,
   sentAppeal,
@@ -69,7 +70,7 @@ export class AppealTable {
     return aboutAction(entry, this.#sql.get(ABOUT_ACTION, entry.against))
   }
 
-  /** An action has come: appeals that came before it are about its subject, and erased with that. Returns whether there were any. */
+  /** An action has come: appeals that came before it are about its subject, and erased with that. Returns whether any are to be settled. */
   joinAction(
     note: string,
     subject: AppealedSubject,
@@ -81,7 +82,7 @@ export class AppealTable {
       this.#run(joinedAppeal(one, subject.s, protocol))
       if (!this.#isThere(subject, one.at)) erasures.dropNote(appealNoteId(one.tenant, one.id))
     }
-    return waiting.length > 0
+    return this.#sql.all(REOPENED, subject.s).length + waiting.length > 0
   }
 
   /** Null where nothing came of it: it is known, or one too many. `note`: that of its words, null where they are not kept. */
@@ -167,13 +168,13 @@ export class AppealTable {
     this.#run(tidiedAppeals({ now, keep, readUntil }))
   }
 
-  untold(now: number, most: number): UntoldAppeal[] {
+  untold(now: number, most: number, readUntil: number): UntoldAppeal[] {
     const untold: AppealOutcomeRow[] = []
     for (const { tenants, of } of UNTOLD_APPEALS) {
       const left = most - untold.length
       untold.push(
-        ...inTurn(left, this.#sql.all<WaitingTenant>(tenants, now, left), (tenant, share) =>
-          this.#sql.all<AppealOutcomeRow>(of, tenant, now, share),
+        ...inTurn(left, this.#sql.all<WaitingTenant>(tenants, now, readUntil, left), (tenant, share) =>
+          this.#sql.all<AppealOutcomeRow>(of, tenant, now, readUntil, share),
         ),
       )
     }

@@ -342,8 +342,8 @@ export class RecordTables {
     else if (ruling?.standing === 1 && ruling.indexed === 0) this.#texts.index(ruling.doc)
   }
 
-  untoldAppeals(now: number, most: number): UntoldAppeal[] {
-    return this.#sql.transaction(() => this.#appeals.untold(now, most))
+  untoldAppeals(now: number, most: number, readUntil = Number.MAX_SAFE_INTEGER): UntoldAppeal[] {
+    return this.#sql.transaction(() => this.#appeals.untold(now, most, readUntil))
   }
 
   openAppeals(dueSince: number): OpenAppeals {
